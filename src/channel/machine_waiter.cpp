@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "os/shared_memory.h"
+
 namespace hawser {
 namespace {
 
@@ -12,9 +14,6 @@ constexpr Nanoseconds short_sleep = 1 * millisecond;
 
 constexpr std::uint32_t brisk_passes = 200;
 constexpr std::uint32_t passes_per_yield = 60;  // about 3 us
-
-// Longer than the turns of many neighbours that wait themselves, shorter than a turn of the kernel's.
-constexpr Nanoseconds long_yield = 1 * millisecond;
 
 enum Sleeping : std::uint32_t { awake = 0, on_futex = 1, on_descriptors = 2 };
 

@@ -24,7 +24,7 @@ template <class Queue>
 }  // namespace
 
 Matching::Matching() : table_(first_table_size, nullptr), shift_(first_shift) {
-  last_ = &make_bin(key_of(0, any_source));
+  last_ = last_taken_ = &make_bin(key_of(0, any_source));
 }
 
 Matching::Bin& Matching::look_up(std::uint64_t key) {
@@ -100,8 +100,8 @@ void Matching::release_bins(Bin& all) {
   }
   all.next_of_context = kept;
   if (kept == nullptr && !all.in_use()) remove_bin(all);
-  // `last_` must be a bin of the table.
-  look_up(key_of(0, any_source));
+  // These must be bins of the table.
+  last_taken_ = &look_up(key_of(0, any_source));
 }
 
 MessageRequest* Matching::first_accepting(Posted& posted, std::int32_t tag) {

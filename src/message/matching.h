@@ -183,16 +183,21 @@ class Matching {
     counters_.unexpected_bytes -= message.memory();
   }
   // Of those that a receive posted in this bin could take. The next receive is likely to be for the same
-  // source, or for any again, so that bin is the one looked up last.
+  // source, or for any again, and then to get a message of the same one.
   void take_out(Bin& bin, Message& message) {
     if (&bin != bin.all) [[likely]]
       return remove(bin, message);
-    remove(message);
-    last_ = &bin;
+    const std::uint64_t key = key_of(message.header.context, message.header.source_rank);
+    if (last_taken_->key != key) [[unlikely]] {
+      last_taken_ = &look_up(key);
+      last_ = &bin;
+    }
+    remove(*last_taken_, message);
   }
   Message* take_message(Bin& bin, const MessageRequest& receive);
 
   Bin* last_;                // the bin looked up last: most programs talk to one peer at a time
+  Bin* last_taken_;          // whose message a receive from any source took last
   std::vector<Bin*> table_;  // open addressing, linear probing; size is a power of two
   int shift_ = 0;
   std::size_t bins_in_use_ = 0;

@@ -93,6 +93,9 @@ void move_to_cpu(int cpu);
 bool stays_on_its_core();
 // Lets others run; how long they did.
 Nanoseconds yield_cpu();
+// Longer than the turns of many processes that wait themselves, shorter than a turn of the kernel's: somebody
+// computes.
+constexpr Nanoseconds long_yield = 1 * millisecond;
 pid_t own_pid();
 
 // Names a process of this machine for good: numbers of processes are used again, and mean others in other
@@ -114,6 +117,16 @@ Result<Secret> random_secret();
 inline void pause_cpu() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#endif
+}
+
+// Nothing that follows is read before what was read so far has come. A processor that waits in a loop for a
+// number reads ahead what stands after the loop, and so takes lines from another core that still writes them.
+inline void read_nothing_ahead() {
+#if defined(__x86_64__)
+  asm volatile("lfence" ::: "memory");
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
 #endif
 }
 

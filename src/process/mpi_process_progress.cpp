@@ -9,6 +9,7 @@
 #include "channel/shared_memory_channel.h"
 #include "message/describe.h"
 #include "mpi/failure.h"
+#include "os/shared_memory.h"
 #include "process/message_lanes.h"
 #include "process/mpi_process.h"
 #include "process/progress_thread.h"
@@ -401,7 +402,6 @@ bool MpiProcess::poll_in_turn(WaitingThread& thread) {
 void MpiProcess::rest_among_threads(WaitingThread& thread) {
   // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets it
   // back sooner.
-  constexpr Nanoseconds long_yield = 1 * millisecond;
   const Nanoseconds begin = environment_.clock->now();
   waiting_.note_turn();
   const bool naps = begin < no_yields_until_ || thread.tired();

@@ -6,6 +6,7 @@
 
 #include "collective/shared/collectives.h"
 #include "collective/shared/elements.h"
+#include "os/shared_memory.h"
 
 namespace hawser {
 
@@ -16,16 +17,6 @@ constexpr std::int64_t largest_flat = 8 << 10;
 
 // Of an operand that is copied out of another rank's memory and reduced piece by piece.
 constexpr std::int64_t largest_piece = 128 << 10;
-
-// Nothing that follows is read before what was read so far has come. A processor that waits in a loop for a
-// number reads ahead what stands after the loop, and so takes lines from another core that still writes them.
-inline void read_nothing_ahead() {
-#ifdef __x86_64__
-  asm volatile("lfence" ::: "memory");
-#elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
-#endif
-}
 
 bool simple(const Datatype& type) {
   return type.true_lower_bound == 0 && type.lower_bound == 0 &&

@@ -9,8 +9,6 @@ namespace {
 constexpr int turns_before_progress = 8;
 // About as long as a yield in vain would take.
 constexpr int looks_of_turn = 60;
-// Longer than the turns of many ranks that wait themselves, shorter than one of the kernel's.
-constexpr Nanoseconds long_yield = 1 * millisecond;
 constexpr int waits_after_long_yield = 100;
 
 }  // namespace
