@@ -59,7 +59,8 @@ int Completions::poll(Rail& rail) {
 
 // Whether no packet to others went over the rail beside this one.
 static bool was_alone(const WorkEntry& packet) {
-  return packet.before.port >= 0 && packet.before.port == posted_by_others(*packet.subchannel);
+  return packet.before.others_posted != others_under_way &&
+         packet.before.others_posted == posted_by_others(*packet.subchannel);
 }
 
 void Completions::on_completion(Rail& rail, const rdma::Completion& completion) {
@@ -125,9 +126,8 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
     upward_.subchannels->on_paths_wanted(subchannel.peer);
   subchannel.traffic.stripe_flow.on_done(entry->size, entry->before.delivered, entry->posted, before,
                                          context_.now);
-  CongestionWindow& port_flow =
-      entry->kind == WorkEntry::Kind::read ? rail.traffic.read_flow : rail.traffic.write_flow;
-  port_flow.on_done(entry->size, entry->before.port, entry->posted, before, context_.now);
+  rail.traffic.flow_of(side_of(*entry))
+      .on_done(entry->size, entry->before.port_delivered, entry->posted, before, context_.now);
   VirtualChannel& peer = subchannel.peer;
   stripes_.on_done(*entry);
   look_at_latencies(peer);

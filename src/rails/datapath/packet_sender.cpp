@@ -64,7 +64,7 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.delivered = subchannel.traffic.packet_flow.delivered();
-  entry.before.port = posted_by_others(subchannel);
+  entry.before.others_posted = posted_by_others(subchannel);
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
     // The queue is full against our count, or the connection is on its way to failure.
     if (entry.sequenced)

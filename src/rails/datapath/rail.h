@@ -61,6 +61,11 @@ struct RailTraffic {
 
   bool room_for(std::int32_t requests) const { return outstanding + requests <= budget; }
 
+  // Of the stripes that go this way through the port, to and from all peers.
+  CongestionWindow& flow_of(PortSide side) { return side == PortSide::in ? read_flow : write_flow; }
+  const CongestionWindow& flow_of(PortSide side) const {
+    return side == PortSide::in ? read_flow : write_flow;
+  }
   QueuedBytes queued() const { return {bytes_queued, bytes_read}; }
   // A stripe of so many bytes was posted; negative: it is not under way any more.
   void add_stripe(std::int64_t bytes, PortSide side) {

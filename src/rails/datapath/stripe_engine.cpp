@@ -290,7 +290,7 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
       transfer.sides_ == Sides::one ? room_beside(transfer, subchannel, stripe.bytes) : stripe.bytes;
   if (wanted == 0) return 0;
   std::int64_t bytes = subchannel.traffic.stripe_flow.room(wanted, subchannel.traffic.queued().of(load));
-  CongestionWindow& port_flow = write ? rail.traffic.write_flow : rail.traffic.read_flow;
+  CongestionWindow& port_flow = rail.traffic.flow_of(write ? PortSide::out : PortSide::in);
   if (bytes > 0 && !write) bytes = port_flow.room(bytes, on_port);
   if (bytes == 0) return 0;
   // What is written waits in the own adapter, which does no harm.
@@ -314,11 +314,13 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.queued = subchannel.traffic.queued().of(load_of(transfer));
-  entry.before.delivered =
-      (entry.light ? subchannel.traffic.packet_flow : subchannel.traffic.stripe_flow).delivered();
-  const CongestionWindow& of_port =
-      transfer.direction_ == Direction::write ? rail.traffic.write_flow : rail.traffic.read_flow;
-  entry.before.port = entry.light ? posted_by_others(subchannel) : of_port.delivered();
+  if (entry.light) {
+    entry.before.delivered = subchannel.traffic.packet_flow.delivered();
+    entry.before.others_posted = posted_by_others(subchannel);
+  } else {
+    entry.before.delivered = subchannel.traffic.stripe_flow.delivered();
+    entry.before.port_delivered = rail.traffic.flow_of(side_of(entry)).delivered();
+  }
   if (!post(transfer, entry, subchannel)) {
     resources_.free_entry(&entry);
     return false;

@@ -190,12 +190,13 @@ struct Subchannel {
   SubchannelMachine machine_;
 };
 
-// Bytes of packets that were ever posted on the other subchannels of the rail; -1: of those some are under
-// way.
-inline std::int64_t posted_by_others(const Subchannel& subchannel) {
+inline constexpr std::uint32_t others_under_way = UINT32_MAX;
+// Bytes of packets that were ever posted on the other subchannels of the rail, modulo 2^32; others_under_way
+// if some are.
+inline std::uint32_t posted_by_others(const Subchannel& subchannel) {
   const RailTraffic& rail = subchannel.rail.traffic;
-  if (rail.packet_bytes != subchannel.traffic.packet_bytes) return -1;
-  return static_cast<std::uint32_t>(rail.packets.posted - subchannel.traffic.posted_bytes);
+  if (rail.packet_bytes != subchannel.traffic.packet_bytes) return others_under_way;
+  return rail.packets.posted - subchannel.traffic.posted_bytes;
 }
 
 }  // namespace hawser

@@ -31,8 +31,7 @@ Load load_of(const WorkEntry& stripe) {
 // ranks send to all, the fast rail would seem slow otherwise.
 std::int64_t moved_beside(const Subchannel& subchannel, const WorkEntry& stripe) {
   const RailTraffic& port = subchannel.rail.traffic;
-  const CongestionWindow& flow = stripe.kind == WorkEntry::Kind::read ? port.read_flow : port.write_flow;
-  return flow.delivered() - stripe.before.port;
+  return port.flow_of(side_of(stripe)).delivered() - stripe.before.port_delivered;
 }
 
 // Engines of a path share it, so what each moved of late is a part of what it can: one of them is no slow

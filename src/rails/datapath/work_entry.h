@@ -59,11 +59,13 @@ struct WorkEntry {
   StripedTransfer* transfer = nullptr;
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  // When it was posted: bytes of its kind under way on the subchannel; CongestionWindow::delivered() of the
-  // subchannel; for stripes the same of the rail, for packets posted_by_others().
+  // When it was posted.
   struct Before {
-    std::int64_t queued = 0, delivered = 0, port = -1;
-    std::uint8_t spread = 0;  // PathSpread::on_posted
+    std::int64_t queued = 0;          // bytes of its kind under way on the subchannel
+    std::int64_t delivered = 0;       // CongestionWindow::delivered() of the subchannel
+    std::int64_t port_delivered = 0;  // stripes: the same of the port
+    std::uint32_t others_posted = 0;  // packets: posted_by_others()
+    std::uint8_t spread = 0;          // PathSpread::on_posted
   };
   Before before;
   Nanoseconds posted = 0;   // or somewhat earlier: at the last look before
