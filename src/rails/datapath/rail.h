@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -57,15 +58,12 @@ struct QueuedBytes {
 
 // What is posted on a rail and not completed, of all connections.
 struct RailTraffic {
-  explicit RailTraffic(const FlowSettings& flow) : read_flow(flow), write_flow(flow) {}
+  explicit RailTraffic(const FlowSettings& flow) : flows{CongestionWindow(flow), CongestionWindow(flow)} {}
 
   bool room_for(std::int32_t requests) const { return outstanding + requests <= budget; }
 
   // Of the stripes that go this way through the port, to and from all peers.
-  CongestionWindow& flow_of(PortSide side) { return side == PortSide::in ? read_flow : write_flow; }
-  const CongestionWindow& flow_of(PortSide side) const {
-    return side == PortSide::in ? read_flow : write_flow;
-  }
+  CongestionWindow& flow_of(PortSide side) { return flows[static_cast<std::size_t>(side)]; }
   QueuedBytes queued() const { return {bytes_queued, bytes_read}; }
   // A stripe of so many bytes was posted; negative: it is not under way any more.
   void add_stripe(std::int64_t bytes, PortSide side) {
@@ -114,13 +112,12 @@ struct RailTraffic {
     std::uint32_t posted = 0;
     std::int64_t arrived = 0;
   } packets;
-  Nanoseconds packets_until = 0;  // the port is busy with packets, if it is with nothing else
-  double ns_per_byte = 0;         // of the port
-  std::int32_t outstanding = 0;   // requests
-  std::int32_t budget = 0;        // that the completion queue has room for
-  CongestionWindow read_flow;     // into this port, whoever is read from
-  CongestionWindow write_flow;    // out of it; measured only
-  PortUse use;                    // with others of the node
+  Nanoseconds packets_until = 0;          // the port is busy with packets, if it is with nothing else
+  double ns_per_byte = 0;                 // of the port
+  std::int32_t outstanding = 0;           // requests
+  std::int32_t budget = 0;                // that the completion queue has room for
+  std::array<CongestionWindow, 2> flows;  // by PortSide: out of it is measured only
+  PortUse use;                            // with others of the node
 };
 
 // Whether a packet that is posted now takes as long as on an idle rail.

@@ -285,16 +285,15 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
     return 0;
   }
   const Load load = load_of(transfer);
-  const std::int64_t on_port = rail.traffic.queued().of(load);
-  const std::int64_t wanted =
-      transfer.sides_ == Sides::one ? room_beside(transfer, subchannel, stripe.bytes) : stripe.bytes;
+  const bool one_sided = transfer.sides_ == Sides::one;
+  const std::int64_t wanted = one_sided ? room_beside(transfer, subchannel, stripe.bytes) : stripe.bytes;
   if (wanted == 0) return 0;
   std::int64_t bytes = subchannel.traffic.stripe_flow.room(wanted, subchannel.traffic.queued().of(load));
   CongestionWindow& port_flow = rail.traffic.flow_of(write ? PortSide::out : PortSide::in);
-  if (bytes > 0 && !write) bytes = port_flow.room(bytes, on_port);
+  if (bytes > 0 && !write) bytes = port_flow.room(bytes, rail.traffic.queued().of(load));
   if (bytes == 0) return 0;
   // What is written waits in the own adapter, which does no harm.
-  if (write) port_flow.note_demand(bytes, on_port);
+  if (write) port_flow.note_demand(bytes, rail.traffic.queued().of(load));
   return issue(transfer, {stripe.offset, bytes}, subchannel) ? bytes : 0;
 }
 
@@ -314,13 +313,12 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.queued = subchannel.traffic.queued().of(load_of(transfer));
-  if (entry.light) {
-    entry.before.delivered = subchannel.traffic.packet_flow.delivered();
+  entry.before.delivered =
+      (entry.light ? subchannel.traffic.packet_flow : subchannel.traffic.stripe_flow).delivered();
+  if (entry.light)
     entry.before.others_posted = posted_by_others(subchannel);
-  } else {
-    entry.before.delivered = subchannel.traffic.stripe_flow.delivered();
+  else
     entry.before.port_delivered = rail.traffic.flow_of(side_of(entry)).delivered();
-  }
   if (!post(transfer, entry, subchannel)) {
     resources_.free_entry(&entry);
     return false;

@@ -30,8 +30,7 @@ Load load_of(const WorkEntry& stripe) {
 // What its port moved for others while a stripe was under way: that may have been ahead of it. Where all
 // ranks send to all, the fast rail would seem slow otherwise.
 std::int64_t moved_beside(const Subchannel& subchannel, const WorkEntry& stripe) {
-  const RailTraffic& port = subchannel.rail.traffic;
-  return port.flow_of(side_of(stripe)).delivered() - stripe.before.port_delivered;
+  return subchannel.rail.traffic.flow_of(side_of(stripe)).delivered() - stripe.before.port_delivered;
 }
 
 // Engines of a path share it, so what each moved of late is a part of what it can: one of them is no slow

@@ -230,7 +230,8 @@ bool Rendezvous::many_readers() const {
   if (reading_peers_ < 2) return false;
   std::int64_t bytes = 0;
   for (const auto& rail : resources_.rails)
-    bytes += std::max(rail->traffic.read_flow.bytes(), rail->traffic.write_flow.bytes());
+    bytes +=
+        std::max(rail->traffic.flow_of(PortSide::in).bytes(), rail->traffic.flow_of(PortSide::out).bytes());
   const auto rails = static_cast<std::int64_t>(resources_.rails.size());
   return reading_peers_ * rails * context_.stripe_flow.first >= 2 * bytes;
 }
