@@ -435,8 +435,13 @@ double reduce_scatter_two_level(S s, M c) {
          cheapest_reduce_scatter(across(s, bytes(s) / s.most_on_node, s.most_on_node), c);
 }
 
-// Each round brings two partial results.
-double scan_recursive_doubling(S s, M c) { return doubling(s, c, 2 * bytes(s)) + fold(s, c, 2 * bytes(s)); }
+// Each round brings two partial results, the last one a single one.
+double scan_recursive_doubling(S s, M c) {
+  double cost = fold(s, c, 2 * bytes(s));
+  for (int distance = 1; distance < positions(s); distance *= 2)
+    cost += to_partner(s, c, distance).step((2 * distance < positions(s) ? 2 : 1) * bytes(s));
+  return cost;
+}
 double scan_linear(S s, M c) {
   const int between = s.nodes - 1;
   return (others(s) - between) * near(c).step(bytes(s)) +

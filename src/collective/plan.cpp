@@ -127,6 +127,10 @@ void plan_alltoall(Operation& operation) {
   }
 }
 
+std::byte* own_operand(const CollectiveCall& call) {
+  return address(is_in_place(call.send) ? call.receive.buffer : call.send.buffer);
+}
+
 }  // namespace
 
 void plan_operands(Operation& operation, std::byte* place, std::int64_t count) {
@@ -138,7 +142,7 @@ void plan_operands(Operation& operation, std::byte* place, std::int64_t count) {
   operands.extent = operands.type->extent;
   operands.commutative = call.op->commutative();
   operands.data = place != nullptr || count == 0 ? place : operation.scratch_elements(count, *operands.type);
-  const std::byte* from = address(is_in_place(call.send) ? call.receive.buffer : call.send.buffer);
+  const std::byte* const from = own_operand(call);
   if (from != operands.data && operands.type->size != 0) copy_elements(operation, from, operands.data, count);
 }
 
@@ -201,8 +205,9 @@ void make_plan(Operation& operation) {
       plan_operands(operation, address(call.receive.buffer), call.receive.count);
       break;
     case Collective::exscan:
-      // Rank 0's buffer is not touched, so the operand is never the program's buffer.
-      plan_operands(operation, nullptr, call.receive.count);
+      // Algorithms write the result to its place, and combine operands elsewhere; of two ranks' they combine
+      // nothing.
+      plan_operands(operation, operation.size() == 2 ? own_operand(call) : nullptr, call.receive.count);
       operation.plan.exclusive = true;
       break;
     case Collective::reduce_scatter_block:
@@ -221,6 +226,7 @@ void finish_plan(Operation& operation) {
     case Collective::reduce:
     case Collective::allreduce:
     case Collective::scan:
+    case Collective::exscan:
       break;
     case Collective::broadcast:
       if (rank != call.root && !whole(call.receive).plain()) unpack(plan.receive.base, whole(call.receive));
@@ -239,10 +245,6 @@ void finish_plan(Operation& operation) {
     case Collective::alltoallv:
     case Collective::alltoallw:
       unpack_every(operation, call.receive, rank);
-      break;
-    case Collective::exscan:
-      if (rank > 0)
-        copy_elements(operation, plan.operands.data, address(call.receive.buffer), plan.operands.count);
       break;
     case Collective::reduce_scatter_block:
     case Collective::reduce_scatter: {
