@@ -35,8 +35,26 @@ bool RingSender::refresh(std::uint32_t slots) {
   past_bytes_ += written_ - std::exchange(counted_bytes_, written_);
   const std::uint64_t taken = control_->taken.load(std::memory_order_acquire);
   limit_ = static_cast<std::uint32_t>(taken) + slot_mask_ + 1;
-  taken_bytes_ = static_cast<std::uint32_t>(taken >> 32);
+  // The peer does not know yet of a rest that skip_rest() counts as taken.
+  const auto taken_bytes = static_cast<std::uint32_t>(taken >> 32);
+  if (static_cast<std::int32_t>(taken_bytes - taken_bytes_) > 0) taken_bytes_ = taken_bytes;
   return limit_ - sent_ >= slots;
+}
+
+// Whether the peer has read all pieces.
+bool RingSender::all_taken() {
+  refresh(0);
+  return taken_bytes_ == written_;
+}
+
+// The next piece will stand at the beginning. `taken`: the peer has read all that was written, so what is
+// left out is free at once.
+std::uint32_t RingSender::skip_rest(std::uint32_t offset, bool taken) {
+  const std::uint32_t rest = ring_bytes_ - offset;
+  written_ += rest;
+  counted_bytes_ += rest;
+  if (taken) taken_bytes_ += rest;
+  return 0;
 }
 
 void RingSender::expect_piece(std::uint32_t size) {

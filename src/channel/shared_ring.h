@@ -101,17 +101,18 @@ class RingSender {
   std::uint32_t last_number() const { return sent_; }
   // The last message that the peer had looked at when it last said so.
   std::uint32_t looked_at() const { return control_->looked_at.load(std::memory_order_acquire); }
-  // Over the life of the ring: messages, and bytes of the byte part with what was left out between pieces.
+  // Over the life of the ring: messages, and bytes of the byte part, in whole cache lines.
   std::uint64_t messages() const { return past_messages_ + (sent_ - counted_messages_); }
   std::uint64_t bytes() const { return past_bytes_ + (written_ - counted_bytes_); }
 
-  // A place in the byte part, contiguous, on a cache line. Rests at the end of the ring are skipped.
+  // A place in the byte part, contiguous, on a cache line. Rests at the end of the ring are skipped, and for
+  // a short piece what is behind the short lap, if the peer keeps up.
   Piece reserve(std::uint32_t size) {
     std::uint32_t offset = written_ & (ring_bytes_ - 1);
-    if (offset + size > ring_bytes_) {
-      written_ += ring_bytes_ - offset;
-      offset = 0;
-    }
+    if (ends_short_lap(offset, ring_bytes_) && size <= most_in_short_lap && all_taken()) [[unlikely]]
+      offset = skip_rest(offset, true);
+    else if (offset + size > ring_bytes_)
+      offset = skip_rest(offset, false);
     if (offset + size > present_) [[unlikely]]
       make_present(offset + size);
     written_ += padded(size);
@@ -119,11 +120,9 @@ class RingSender {
   }
   std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
   void copy_in(const Piece& piece, const std::byte* from) {
-    // The first time round the system hands out the ring's memory, which takes longer than any copy and says
-    // nothing of later ones.
     if (piece.size <= most_in_lines)
       copy_lines(at(piece), from, piece.size);
-    else if (piece.size <= most_expected || bytes() <= ring_bytes_)
+    else if (piece.size <= most_expected || is_new(piece))
       call_memcpy(at(piece), from, piece.size);
     else
       copies_.copy(at(piece), from, piece.size);
@@ -133,7 +132,7 @@ class RingSender {
     const auto pack = [&packer, offset](std::byte* to, std::size_t at, std::size_t bytes) {
       packer.pack(offset + static_cast<std::int64_t>(at), to, static_cast<std::int64_t>(bytes));
     };
-    bytes() <= ring_bytes_ ? pack(at(piece), 0, piece.size) : copies_.write(at(piece), piece.size, pack);
+    is_new(piece) ? pack(at(piece), 0, piece.size) : copies_.write(at(piece), piece.size, pack);
   }
   // The next piece will lie behind the last one and probably be as long: has its cache lines brought here
   // while nobody waits for them yet. Longer ones are copied past the caches where that is cheaper.
@@ -147,6 +146,15 @@ class RingSender {
     return (size + cache_line - 1) & ~std::uint32_t{cache_line - 1};
   }
 
+  // Short pieces that are read at once need no more of the ring than this: so few pages and cache lines, that
+  // new ones are soon not met any more.
+  static constexpr std::uint32_t short_lap = 32 << 10, most_in_short_lap = 512;
+  // Whether a short piece may have been the last of such a lap: the receiver says then how far it is, and the
+  // sender asks. What is left out has to be a quarter of the ring, so that its receiver says so, too.
+  static bool ends_short_lap(std::uint32_t offset, std::uint32_t ring_bytes) {
+    return offset - short_lap < most_in_short_lap && ring_bytes >= 2 * short_lap;
+  }
+
   // After anything was published for the peer, here or elsewhere in shared memory.
   void wake_if_asleep() {
     // The sleeper announces itself, then has a barrier executed here (or bounds its sleep): see
@@ -158,6 +166,14 @@ class RingSender {
 
  private:
   bool refresh(std::uint32_t slots);
+  bool all_taken();
+  std::uint32_t skip_rest(std::uint32_t offset, bool taken);
+  // The first time round the system hands out the ring's memory, which takes longer than any copy and says
+  // nothing of later ones.
+  bool is_new(const Piece& piece) {
+    const std::uint32_t end = piece.offset + piece.size;
+    return end > used_ && (used_ = end, true);
+  }
   [[gnu::cold]] void make_present(std::uint32_t bytes);
   [[gnu::cold]] void wake_slowly();
 
@@ -174,6 +190,7 @@ class RingSender {
   CrossCoreCopy copies_;
   std::byte* bytes_;
   std::uint32_t present_ = 0;      // bytes of the byte part whose pages have been asked for
+  std::uint32_t used_ = 0;         // so far a piece that is_new() was asked of has reached
   std::uint32_t written_ = 0;      // bytes, over the life of the ring
   std::uint32_t taken_bytes_ = 0;  // as far as known
   // What refresh() saw: the counts above are narrow, and it is called long before they come round.
@@ -205,10 +222,14 @@ class RingReceiver {
   }
   // The piece has been read; called before pop() of the slot that named it.
   void took(const Piece& piece) {
-    taken_bytes_ = taken_bytes_ + skipped(piece) + RingSender::padded(piece.size);
+    const std::uint32_t left_out = skipped(piece);
+    past_bytes_ -= left_out;
+    taken_bytes_ += left_out + RingSender::padded(piece.size);
     awaited_bytes_ = piece.size <= most_awaited && looks_ >= looks_in_vain ? piece.size : 0;
     looks_ = 0;
-    if (taken_bytes_ - told_bytes_ >= quarter_bytes_) bytes_due_ = true;
+    if (taken_bytes_ - told_bytes_ >= quarter_bytes_ ||
+        RingSender::ends_short_lap(taken_bytes_ & (ring_bytes_ - 1), ring_bytes_))
+      bytes_due_ = true;
   }
   // Tells the sender what has been looked at; `front`: the front message, too.
   void tell_looked_at(bool front) {
@@ -274,7 +295,7 @@ class RingReceiver {
   bool bytes_due_ = false;
   bool told_now_ = false;
   std::uint64_t past_messages_ = 0;  // of which the sender was told
-  std::uint64_t past_bytes_ = 0;
+  std::uint64_t past_bytes_ = 0;     // less what was left out and the sender has not been told yet
   std::uint32_t ring_bytes_;
   const std::byte* bytes_;
   RingControl* control_;
