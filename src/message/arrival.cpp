@@ -3,6 +3,8 @@
 // else's request.
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "base/assert.h"
 #include "message/point_to_point.h"
 #include "message/transfer.h"
@@ -95,7 +97,7 @@ void PointToPoint::on_offer(ProcessIndex source, const TransportHeader& general,
   MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
   if (receive != nullptr) return fetch(source, header, token, size, *receive);
   Message& message = messages_.take(header, source, size, 0);
-  message.token = token;
+  message.set_token(token);
   if (closed(header.context)) [[unlikely]] {
     if (!is_synchronous_offer(header)) return drop(message);
     refuse_closed(source, header);
@@ -176,17 +178,18 @@ void Message::on_complete(Result<> result) { arriving->on_arrived(*this, static_
 
 void PointToPoint::on_arrived(Message& message, bool whole) {
   message.arriving = nullptr;
+  MessageRequest* const receiver = std::exchange(message.receiver, nullptr);
   if (!whole) [[unlikely]] {
     // Its sender failed in the middle. A receive that it met fails with it.
-    if (message.receiver != nullptr)
-      end_in_error(*message.receiver, ErrorClass::proc_failed);
+    if (receiver != nullptr)
+      end_in_error(*receiver, ErrorClass::proc_failed);
     else if (!message.dropped)
       matching_.remove(message);
     return give_back(message);
   }
-  if (message.receiver != nullptr) {
-    copy_into(message.receiver->bytes, message.payload(), message.size);
-    finish_receive(*message.receiver, message.header.source_rank, message.header.tag, message.size);
+  if (receiver != nullptr) {
+    copy_into(receiver->bytes, message.payload(), message.size);
+    finish_receive(*receiver, message.header.source_rank, message.header.tag, message.size);
     give_back(message);
   } else if (message.dropped) {
     give_back(message);

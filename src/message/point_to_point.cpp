@@ -382,7 +382,7 @@ void PointToPoint::deliver(Message& message, MessageRequest& receive) {
     finish_receive(receive, header.source_rank, header.tag, message.size);
     complete(*send);
   } else if (header.kind == MessageHeader::Kind::rendezvous) {
-    fetch(message.process, header, message.token, message.size, receive);
+    fetch(message.process, header, message.token(), message.size, receive);
   } else {
     if (header.kind == MessageHeader::Kind::eager_synchronous) acknowledge_match(message.process, header);
     if (message.arriving) {
@@ -447,7 +447,7 @@ void PointToPoint::drop(Message& message) {
     return;  // on_arrived gives it back
   }
   if (message.header.kind == MessageHeader::Kind::rendezvous)
-    peer_of(message.process).channel->fetch(message.process, message.token, ByteSequence{}, nullptr);
+    peer_of(message.process).channel->fetch(message.process, message.token(), ByteSequence{}, nullptr);
   if (message.self_send != nullptr) complete(*message.self_send);
   give_back(message);
 }
