@@ -17,6 +17,13 @@ namespace {
   return entry.bytes + static_cast<std::uint32_t>(sizeof(checksum));
 }
 
+// As in TimedPacket; so many bytes are ahead of a packet of `bytes`.
+Nanoseconds behind_one(const SubchannelTraffic& own, std::int64_t ahead, std::int64_t bytes,
+                       Nanoseconds now) {
+  const bool one = own.outstanding == 1 && own.packet_bytes > 0 && own.packet_bytes <= bytes;
+  return one && ahead == own.packet_bytes ? now - own.in_flight.front()->posted : -1;
+}
+
 }  // namespace
 
 // Inlined into post(), where it is a good part of what a small message costs.
@@ -59,7 +66,8 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
     // What a start tells of is read only when that has come.
     const std::uint32_t of_its_own = entry.packet_kind == PacketKind::start ? 1 : 0;
     traffic.when_timed = {traffic.packets.arrived, traffic.packet_bytes,
-                          nearly_idle(traffic, context_.now) && context_.open_reads.exposed <= of_its_own};
+                          nearly_idle(traffic, context_.now) && context_.open_reads.exposed <= of_its_own,
+                          behind_one(subchannel.traffic, entry.before.queued, entry.bytes, context_.now)};
   }
   entry.posted = context_.now;
   entry.watched = 0;

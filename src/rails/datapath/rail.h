@@ -100,6 +100,7 @@ struct RailTraffic {
   struct {
     std::int64_t arrived = 0, packet_bytes = 0;  // then
     bool alone = false;                          // nothing left this port then that could have delayed it
+    Nanoseconds behind_one = -1;                 // as in TimedPacket
   } when_timed;
   SpreadHints spread;
   PacketHints packet_engines = packet_hints();  // of peers whose first rail this is

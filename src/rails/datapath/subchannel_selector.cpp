@@ -193,7 +193,8 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   if (!rails_ && !paths_) return;
   PacketTimes& times = times_of(subchannel);
   const double nominal = views_[subchannel.index].nominal, before = times.rate(nominal);
-  const TimedPacket packet{entry.bytes, entry.before.queued, least, context_.now - entry.posted};
+  const TimedPacket packet{entry.bytes, entry.before.queued, least, context_.now - entry.posted,
+                           subchannel.rail.traffic.when_timed.behind_one};
   subchannel.rail.traffic.latency.add(packet);
   if (times.on_done(packet, nominal, times_beside(subchannel), context_.now))
     doubt_others(subchannel, times.rate(nominal), context_.now - time_of_series * packet.most);
@@ -218,7 +219,8 @@ void SubchannelSelector::doubt_others(const Subchannel& judged, double rate, Nan
 void SubchannelSelector::judge_path(const Subchannel& subchannel, const TimedPacket& packet) {
   if (!PacketTimes::tells_of_path(packet)) return;
   const Nanoseconds latency = subchannel.rail.traffic.latency.at_most() + path_jitter;
-  const double rate = PacketTimes::most(packet, latency) / views_[subchannel.index].nominal;
+  const Nanoseconds idle = latency + latency / 4 + path_jitter;
+  const double rate = PacketTimes::most(packet, idle) / views_[subchannel.index].nominal;
   if (spreads_.empty() && rate >= SlowPaths::plainly_slow) return;
   PathSpread& spread = spread_of(subchannel);
   const SlowPaths::Course before = spread.slow_course();

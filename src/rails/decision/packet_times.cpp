@@ -30,6 +30,12 @@ constexpr float much_slower = 0.2F;
 constexpr float slower_behind_others = 0.35F;
 constexpr Nanoseconds first_trial = 50 * millisecond, longest_trial = 500 * millisecond;
 
+// Bytes per second.
+double rate_of(std::int64_t bytes, Nanoseconds moving) {
+  return moving > 0 ? static_cast<double>(bytes) * static_cast<double>(second) / static_cast<double>(moving)
+                    : INFINITY;
+}
+
 }  // namespace
 
 void PortLatency::add(const TimedPacket& packet) {
@@ -65,18 +71,26 @@ void PacketTimes::note_latency(const TimedPacket& packet, bool sharp) {
     latency_ = static_cast<std::int32_t>(rising_least(latency_, time));
 }
 
-double PacketTimes::most(const TimedPacket& packet, Nanoseconds latency) {
-  const Nanoseconds idle = latency == 0 ? longest_packet_latency : latency + latency / 4 + jitter;
-  const auto moved = static_cast<double>(packet.ahead + packet.bytes) * static_cast<double>(second);
-  return packet.least > idle ? moved / static_cast<double>(packet.least - idle) : INFINITY;
+double PacketTimes::most(const TimedPacket& packet, Nanoseconds idle) {
+  return rate_of(packet.ahead + packet.bytes, packet.least - idle);
+}
+
+// Part of the one before it may have moved when a packet was posted. It began to move then, or when that one
+// had left, which moved since it was posted: whichever was later.
+double PacketTimes::told(const TimedPacket& packet, Nanoseconds idle) {
+  if (packet.behind_one < 0) return most(packet, idle);
+  const Nanoseconds moving = packet.least - idle;
+  return std::max(rate_of(packet.bytes, moving),
+                  rate_of(packet.ahead + packet.bytes, moving + packet.behind_one));
 }
 
 bool PacketTimes::note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer,
                             Nanoseconds now) {
   const float known = std::min(rate_, nominal);
-  const auto sample = static_cast<float>(std::min<double>(most(packet, peer.latency()), nominal));
+  const Nanoseconds idle = peer.latency() == 0 ? longest_packet_latency : peer.latency() + jitter;
+  const auto sample = static_cast<float>(std::min<double>(told(packet, idle), nominal));
   // Who is behind others may be late for another reason, too. But some packets are never the first.
-  const bool behind = packet.ahead > 0 && sample > much_slower * nominal;
+  const bool behind = packet.ahead > 0 && packet.behind_one < 0 && sample > much_slower * nominal;
   in_doubt_ = false;
   if (behind && sample > slower_behind_others * static_cast<float>(peer.fastest())) return false;
   fastest_ = std::max(fastest_, sample);

@@ -23,6 +23,9 @@ struct TimedPacket {
   std::uint32_t bytes = 0;
   std::int64_t ahead = 0;           // bytes that were ahead of it when it was posted
   Nanoseconds least = 0, most = 0;  // it took between these
+  // If one packet on the same subchannel was all that was ahead, and no longer: how long before it that was
+  // posted. -1: it was not so.
+  Nanoseconds behind_one = -1;
 };
 
 // There and back of a packet of no length, for all peers of a port.
@@ -91,10 +94,10 @@ class PacketTimes {
 
   // Whether a packet is large enough, and its time known, to tell of a path.
   static bool tells_of_path(const TimedPacket& packet) {
-    return packet.bytes >= path_telling_bytes && is_sharp(packet);
+    return packet.bytes >= telling_bytes && is_sharp(packet);
   }
-  // Bytes per second that a packet tells of, at most.
-  static double most(const TimedPacket& packet, Nanoseconds latency);
+  // Bytes per second that a packet tells of, at most. `idle`: the part of its time in which nothing moved.
+  static double most(const TimedPacket& packet, Nanoseconds idle);
   // There and back of a packet of no length; 0: nothing was seen. Whether small packets enough told of it.
   Nanoseconds latency() const { return latency_; }
   bool knows_latency() const { return small_ >= first_small; }
@@ -103,8 +106,9 @@ class PacketTimes {
 
  private:
   static constexpr std::uint8_t first_small = 4;
-  static constexpr std::uint32_t telling_bytes = 300, path_telling_bytes = 200, never_timed = UINT32_MAX;
+  static constexpr std::uint32_t telling_bytes = 200, never_timed = UINT32_MAX;
   static bool is_sharp(const TimedPacket& packet);
+  static double told(const TimedPacket& packet, Nanoseconds idle);
   void note_latency(const TimedPacket& packet, bool sharp);
   bool note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer, Nanoseconds now);
   void plan_look(bool latency_known, Nanoseconds now);

@@ -100,6 +100,38 @@ TEST(PacketTimes, ThatAreNeverTheFirstDoNotTellOfWhatIsNotMuchSlower) {
   EXPECT_EQ(path.times.rate(nominal), nominal);
 }
 
+// Exchanges of two processes: the one before is on its way when the next is posted, but it may have left.
+TEST(PacketTimes, ThatAreBehindOneOfTheirOwnTellAsMuchAsOthers) {
+  PeerTimes peer;
+  peer.add_latency(4000, true);
+  peer.add_rate(nominal);
+  constexpr std::uint32_t bytes = 2048;
+  constexpr double rate = 400e6;
+  const auto moving = static_cast<Nanoseconds>(bytes / rate * 1e9);
+  for (const Nanoseconds before : {0, 2000, 6000, 9000}) {
+    PacketTimes times;
+    const Nanoseconds waits = std::max<Nanoseconds>(moving - before, 0), time = 4000 + waits + moving;
+    for (int i = 0; i < 3; ++i) times.on_done({bytes, bytes, time, time, before}, nominal, peer, second);
+    EXPECT_NEAR(times.rate(nominal), rate, 0.15 * rate) << before << " ns apart";
+  }
+}
+
+// From 0.55 of the fastest rail on one counts as alike (subchannel_selector.cpp).
+TEST(PacketTimes, OfAKilobyteTellAPathOfLessThanHalfTheRate) {
+  Path path(400e6);
+  for (int i = 0; i < 4; ++i) path.send(16);
+  for (int i = 0; i < 3; ++i) path.send(1064);
+  EXPECT_GE(path.times.rate(nominal), 400e6);
+  EXPECT_LT(path.times.rate(nominal), 0.55 * nominal);
+}
+
+TEST(PacketTimes, OfAQuarterOfAKilobyteTellAPathOfATenthOfTheRate) {
+  Path path(100e6);
+  for (int i = 0; i < 4; ++i) path.send(16);
+  for (int i = 0; i < 3; ++i) path.send(296);
+  EXPECT_LT(path.times.rate(nominal), 150e6);
+}
+
 TEST(PacketTimes, AreTakenOftenAtFirstAndThenNowAndThen) {
   Path path(1e9);
   EXPECT_EQ(path.times.timed_from(), 0u) << "small ones tell of the latency";
