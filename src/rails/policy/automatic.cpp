@@ -10,6 +10,7 @@
 //
 // Cost: sorting of n subchannels and n steps, n^2 / 2 small operations.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/assert.h"
@@ -41,6 +42,9 @@ constexpr double worth_waiting_ns = 500;
 
 // A path so much slower than another one of its rail is not preferred any more.
 constexpr double much_slower = 0.25;
+// Of so many paths of a rail the slowest one is left out: it is where flows meet most, and each that avoids
+// it disturbs the others less. (bss does so, too.)
+constexpr int paths_for_one_left_out = 4;
 
 struct Candidate {
   std::uint16_t subchannel = 0;
@@ -66,6 +70,7 @@ class Automatic final : public SchedulingPolicy {
 
  private:
   void collect(const StripeRequest& request, std::span<const SubchannelView> views);
+  std::size_t leave_out_slowest(std::size_t begin, std::size_t end, std::span<const SubchannelView> views);
   std::size_t earliest_set(const StripeRequest& request, double& finish_ns) const;
   double finish(double bytes, double smallest, std::size_t count) const;
   void share_out(const StripeRequest& request, std::size_t count);
@@ -112,6 +117,25 @@ bool lacks_preferred(std::span<const SubchannelView> views, std::uint16_t rail) 
   return preferred < much_slower * fastest;
 }
 
+// Candidates [begin, end) are those of a rail, the fastest first. Returns where the others end.
+std::size_t Automatic::leave_out_slowest(std::size_t begin, std::size_t end,
+                                         std::span<const SubchannelView> views) {
+  const auto path_of = [&](const Candidate& candidate) { return views[candidate.subchannel].path; };
+  const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(begin);
+  auto last = candidates_.begin() + static_cast<std::ptrdiff_t>(end);
+  std::uint64_t seen = 0;
+  std::uint16_t slowest = 0;  // the path of which the fastest engine is slower than those of the others
+  for (auto each = first; each != last; ++each) {
+    const std::uint64_t bit = std::uint64_t{1} << path_of(*each) % 64;
+    if ((seen & bit) == 0) slowest = path_of(*each);
+    seen |= bit;
+  }
+  if (std::popcount(seen) < paths_for_one_left_out) return end;
+  last = std::remove_if(first, last, [&](const Candidate& each) { return path_of(each) == slowest; });
+  candidates_.erase(last, candidates_.begin() + static_cast<std::ptrdiff_t>(end));
+  return static_cast<std::size_t>(last - candidates_.begin());
+}
+
 // The usable subchannels that messages prefer, in the order in which they would be done with a smallest
 // stripe.
 void Automatic::collect(const StripeRequest& request, std::span<const SubchannelView> views) {
@@ -133,6 +157,7 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
   });
   for (std::size_t begin = 0, end = 0; begin < candidates_.size(); begin = end) {
     while (end < candidates_.size() && candidates_[end].rail == candidates_[begin].rail) ++end;
+    end = leave_out_slowest(begin, end, views);
     const double capacity = rail_capacity(&candidates_[begin], candidates_.data() + end,
                                           views[candidates_[begin].subchannel].nominal);
     double together = 0;

@@ -329,59 +329,6 @@ TEST(Automatic, is_never_later_than_any_rail_alone) {
   }
 }
 
-// Paths of one port, of which the first is preferred.
-std::vector<SubchannelView> paths_of(std::uint16_t rail, int count) {
-  std::vector<SubchannelView> views;
-  for (int i = 0; i < count; ++i) {
-    views.push_back(view(rail, 1e9, static_cast<std::uint16_t>(i)));
-    views.back().preferred = i == 0;
-  }
-  return views;
-}
-
-TEST(Automatic, keeps_to_the_preferred_paths_of_a_port) {
-  auto views = paths_of(0, 4);
-  StripePlan plan;
-  auto p = policy("auto");
-  const auto path = [&] {
-    p->plan(request(1 << 20), views, plan);
-    return plan.size() == 1 ? plan.stripes()[0].subchannel : -1;
-  };
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(path(), 0);
-  views[0].bytes_per_second = 0.5e9;  // crowded, and the others may be soon
-  EXPECT_EQ(path(), 0);
-  views[0].preferred = false;
-  views[2].preferred = true;
-  EXPECT_EQ(path(), 2);
-  views[2].usable = false;  // then all count
-  EXPECT_EQ(path(), -1);
-  EXPECT_EQ(plan.size(), 3);
-  views[2].usable = true;
-  views[2].bytes_per_second = 0.1e9;  // degraded
-  EXPECT_EQ(path(), -1);
-}
-
-TEST(Automatic, divides_by_weight_over_all_paths_where_all_are_preferred) {
-  auto views = paths_of(0, 4);
-  for (SubchannelView& v : views) v.preferred = true;
-  for (SubchannelView& v : views) v.bytes_per_second = 0.2e9;
-  views[1].bytes_per_second = 0.4e9;
-  StripePlan plan;
-  policy("auto")->plan(request(1 << 20), views, plan);
-  ASSERT_EQ(plan.size(), 4);
-  for (const Stripe& stripe : plan.stripes())
-    EXPECT_NEAR(static_cast<double>(stripe.bytes), (1 << 20) * (stripe.subchannel == 1 ? 0.4 : 0.2), 1000);
-}
-
-TEST(Automatic, spreads_over_two_ports_rather_than_over_paths_of_one) {
-  auto views = paths_of(0, 4);
-  for (const SubchannelView& v : paths_of(1, 4)) views.push_back(v);
-  StripePlan plan;
-  policy("auto")->plan(request(4 << 20), views, plan);
-  ASSERT_EQ(plan.size(), 2);
-  EXPECT_NE(views[plan.stripes()[0].subchannel].rail, views[plan.stripes()[1].subchannel].rail);
-}
-
 TEST(Automatic, equal_rails_share_and_take_turns) {
   std::vector views = {view(0, 1e9), view(1, 1e9)};
   auto p = policy("auto");
