@@ -131,6 +131,10 @@ std::size_t Automatic::leave_out_slowest(std::size_t begin, std::size_t end,
     seen |= bit;
   }
   if (std::popcount(seen) < paths_for_one_left_out) return end;
+  // What is much slower gets little, and has to show when it is better, as after a failure.
+  const auto of_slowest =
+      std::find_if(first, last, [&](const Candidate& each) { return path_of(each) == slowest; });
+  if (of_slowest->weight < much_slower * first->weight) return end;
   last = std::remove_if(first, last, [&](const Candidate& each) { return path_of(each) == slowest; });
   candidates_.erase(last, candidates_.begin() + static_cast<std::ptrdiff_t>(end));
   return static_cast<std::size_t>(last - candidates_.begin());

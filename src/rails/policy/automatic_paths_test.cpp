@@ -81,11 +81,21 @@ TEST(Automatic, leaves_out_the_slowest_of_four_paths) {
   };
   EXPECT_EQ(paths(), (std::set<int>{0, 2, 3}));
   for (SubchannelView& v : views)
-    if (v.path == 3) v.bytes_per_second = 0.05e9;  // crowded now
+    if (v.path == 3) v.bytes_per_second = 0.08e9;  // crowded now
   EXPECT_EQ(paths(), (std::set<int>{0, 1, 2}));
   for (SubchannelView& v : views)
     if (v.path == 0) v.usable = false;
   EXPECT_EQ(paths(), (std::set<int>{1, 2, 3}));
+}
+
+// Its rate is not known until it has carried something.
+TEST(Automatic, leaves_out_no_path_that_has_to_show_that_it_is_better) {
+  auto views = paths_of(0, 4);
+  for (SubchannelView& v : views) v.preferred = true;
+  views[2].bytes_per_second = 1e9 / 16;
+  StripePlan plan;
+  automatic()->plan(message(1 << 20), views, plan);
+  EXPECT_EQ(plan.size(), 4);
 }
 
 // So each is measured now and then.
