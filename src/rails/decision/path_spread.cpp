@@ -46,9 +46,10 @@ constexpr int stripes_of_engine = 4;  // of several engines, at least, or as man
 // Time of a sample, if it began with nothing under way, in which perhaps no data moved, at most.
 constexpr Nanoseconds longest_latency = 10 * microsecond;
 // Shorter samples tell nothing: the latency counts for too much, and so do the switches that each take a
-// packet as a whole.
+// packet as a whole. Of a message of 64 KiB over two rails each has to count, also the one that has less of
+// it because it is slower.
 constexpr Nanoseconds least_sample = 4 * microsecond;
-constexpr double least_bytes = 32768;
+constexpr double least_bytes = 25600;
 // What an engine reaches is less of a difference, so half of that tells; after so many that are short, for
 // longer ones tell more, and the two do not compare.
 constexpr double least_bytes_of_engine = 16384;
