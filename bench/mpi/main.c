@@ -26,7 +26,7 @@ static const char usage[] =
     "             synchronizations without operations, with the next process in a ring\n"
     "  queue_probe queue_behind queue_in_order queue_reverse queue_any_unexpected queue_unexpected "
     "queue_unexpected_reverse queue_unexpected_long\n"
-    "             8 bytes with -W posted receives or unexpected messages\n"
+    "             8 bytes (long: 1 KiB) with -W posted receives or unexpected messages\n"
     "  layout_8_of_16 layout_24_of_48 layout_256_of_512 layout_indexed layout_struct\n"
     "             packing and sending 256 KiB that do not lie in one piece\n"
     "  threads_latency threads_probe threads_any threads_rate threads_self threads_allreduce\n"

@@ -124,18 +124,17 @@ std::size_t Automatic::leave_out_slowest(std::size_t begin, std::size_t end,
   const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(begin);
   auto last = candidates_.begin() + static_cast<std::ptrdiff_t>(end);
   std::uint64_t seen = 0;
-  std::uint16_t slowest = 0;  // the path of which the fastest engine is slower than those of the others
+  auto slowest = first;  // the fastest engine of its path, slower than those of the others
   for (auto each = first; each != last; ++each) {
     const std::uint64_t bit = std::uint64_t{1} << path_of(*each) % 64;
-    if ((seen & bit) == 0) slowest = path_of(*each);
+    if ((seen & bit) == 0) slowest = each;
     seen |= bit;
   }
   if (std::popcount(seen) < paths_for_one_left_out) return end;
   // What is much slower gets little, and has to show when it is better, as after a failure.
-  const auto of_slowest =
-      std::find_if(first, last, [&](const Candidate& each) { return path_of(each) == slowest; });
-  if (of_slowest->weight < much_slower * first->weight) return end;
-  last = std::remove_if(first, last, [&](const Candidate& each) { return path_of(each) == slowest; });
+  if (slowest->weight < much_slower * first->weight) return end;
+  const std::uint16_t left_out = path_of(*slowest);
+  last = std::remove_if(first, last, [&](const Candidate& each) { return path_of(each) == left_out; });
   candidates_.erase(last, candidates_.begin() + static_cast<std::ptrdiff_t>(end));
   return static_cast<std::size_t>(last - candidates_.begin());
 }
