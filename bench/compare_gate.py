@@ -99,8 +99,8 @@ def size_cells(sweep, size_label):
                        sweep["lower"], goal)
 
 
-def collective_cells(report, size_label):
-    for row in report.get("collectives", []):
+def collective_cells(rows, size_label):
+    for row in rows:
         size = size_label(row["bytes"]) if row["bytes"] else ""
         yield Cell(f"{row['operation']} {size} x{row['processes']} with the barrier",
                    {name: [pair and pair[1] for pair in pairs] for name, pairs in row["samples"].items()},
@@ -123,7 +123,8 @@ def judge_report(report, size_label):
     take(message_cells(report))
     for sweep in report.get("sizes", []):
         take(size_cells(sweep, size_label), (sweep["benchmark"], SIZES[sweep["benchmark"]][0]))
-    take(collective_cells(report, size_label), ("collectives with the barrier", COLLECTIVES[0]))
+    for group in ("collectives", "calls"):
+        take(collective_cells(report.get(group, []), size_label), (f"{group} with the barrier", COLLECTIVES[0]))
     return [cell for cell in missed if cell is not None], judged
 
 

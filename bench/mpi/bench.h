@@ -38,6 +38,24 @@ size_t count_wrong(const char* bytes, size_t count, unsigned seed);
 /* Ends the job when bytes are wrong anywhere. */
 void require_right(struct bench* bench, size_t wrong, size_t bytes);
 
+/* A call of an operation that collective.c measures, with its arguments. */
+struct call {
+  const struct operation* what;
+  int rank, size;
+  char *send, *receive;
+  int bytes, floats;              /* of each process */
+  int *shares, *amounts, *places; /* of each process: its part of the floats; bytes, and where they lie */
+  MPI_Datatype strided;           /* every second double within `bytes` */
+  int strided_bytes;              /* its data */
+};
+struct operation {
+  const char* name;
+  void (*run)(const struct call* call);
+  size_t least_bytes; /* 0: moves no data */
+};
+/* Or NULL. */
+const struct operation* operation_named(const char* name);
+
 int run_latency(struct bench* bench);
 int run_bandwidth(struct bench* bench, int both_ways);
 int run_message_rate(struct bench* bench);

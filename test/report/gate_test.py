@@ -67,13 +67,14 @@ class Gate(unittest.TestCase):
         self.assertEqual(self.missed(sizes([1, 11, 12])), ["bw, geometric mean"])
         self.assertEqual(self.judged, 3)
 
-    def test_collectives_count_with_the_barrier(self):
-        def reduce(call, cycle):
-            return {"collectives": [{"operation": "reduce", "processes": 4, "bytes": 8, "samples": {
-                "hawser": [(call, cycle)] * 7, "mpich": [(10, 10)] * 7, "openmpi": [None] * 7}}]}
-        self.assertEqual(self.missed(reduce(20, 4)), [])
-        self.assertEqual(self.missed(reduce(1, 6)), ["collectives with the barrier, geometric mean"])
-        self.assertEqual(len(self.missed(reduce(1, 11))), 2)
+    def test_collectives_and_calls_count_with_the_barrier(self):
+        for group in ("collectives", "calls"):
+            def reduce(call, cycle):
+                return {group: [{"operation": "reduce", "processes": 4, "bytes": 8, "samples": {
+                    "hawser": [(call, cycle)] * 7, "mpich": [(10, 10)] * 7, "openmpi": [None] * 7}}]}
+            self.assertEqual(self.missed(reduce(20, 4)), [])
+            self.assertEqual(self.missed(reduce(1, 6)), [f"{group} with the barrier, geometric mean"])
+            self.assertEqual(len(self.missed(reduce(1, 11))), 2)
 
     def test_errors_are_no_numbers_of_cells(self):
         for words, said in ((["--rounds", "5"], "at least 6 with --gate"), (["--only", "nothing"], "unknown group"),
