@@ -47,14 +47,12 @@ bool RingSender::all_taken() {
   return taken_bytes_ == written_;
 }
 
-// The next piece will stand at the beginning. `taken`: the peer has read all that was written, so what is
-// left out is free at once.
-std::uint32_t RingSender::skip_rest(std::uint32_t offset, bool taken) {
-  const std::uint32_t rest = ring_bytes_ - offset;
+// The next piece will stand at the beginning. If the peer has read all that was written, then what is left
+// out is free at once.
+void RingSender::skip_rest(std::uint32_t rest) {
+  if (taken_bytes_ == written_) taken_bytes_ += rest;
   written_ += rest;
   counted_bytes_ += rest;
-  if (taken) taken_bytes_ += rest;
-  return 0;
 }
 
 void RingSender::expect_piece(std::uint32_t size) {

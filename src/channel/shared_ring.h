@@ -109,10 +109,11 @@ class RingSender {
   // a short piece what is behind the short lap, if the peer keeps up.
   Piece reserve(std::uint32_t size) {
     std::uint32_t offset = written_ & (ring_bytes_ - 1);
-    if (ends_short_lap(offset, ring_bytes_) && size <= most_in_short_lap && all_taken()) [[unlikely]]
-      offset = skip_rest(offset, true);
-    else if (offset + size > ring_bytes_)
-      offset = skip_rest(offset, false);
+    if (offset + size > ring_bytes_ ||
+        (ends_short_lap(offset, ring_bytes_) && size <= most_in_short_lap && all_taken())) [[unlikely]] {
+      skip_rest(ring_bytes_ - offset);
+      offset = 0;
+    }
     if (offset + size > present_) [[unlikely]]
       make_present(offset + size);
     written_ += padded(size);
@@ -167,7 +168,7 @@ class RingSender {
  private:
   bool refresh(std::uint32_t slots);
   bool all_taken();
-  std::uint32_t skip_rest(std::uint32_t offset, bool taken);
+  void skip_rest(std::uint32_t rest);
   // The first time round the system hands out the ring's memory, which takes longer than any copy and says
   // nothing of later ones.
   bool is_new(const Piece& piece) {
