@@ -19,6 +19,7 @@ struct JobPlace {
   std::vector<std::int32_t> node_of_rank;  // size entries; equal numbers may share memory
   int node_segment_fd = -1;                // an inherited memfd for this node's segment; -1: none, on no node
   std::int32_t machine_processes = 0;  // that share the machine's cores, on all its virtual nodes; 0: unknown
+  std::int32_t machine_cores = 1;      // that they may use together; the same for all of a node
   std::string host;                    // this process's, as people call it; may be virtual
 };
 

@@ -19,12 +19,12 @@ enum Sleeping : std::uint32_t { awake = 0, on_futex = 1, on_descriptors = 2 };
 
 }  // namespace
 
-MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes,
-                             const Knobs& knobs, Clock& clock)
+MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, bool machine_crowded, const Knobs& knobs,
+                             Clock& clock)
     : block_(shared_memory != nullptr ? &shared_memory->load().own_block() : nullptr),
       mates_(shared_memory != nullptr ? shared_memory->mates() : nullptr),
       load_(shared_memory != nullptr ? &shared_memory->load() : nullptr),
-      machine_crowded_(machine_processes > online_cpus()),
+      machine_crowded_(machine_crowded),
       spins_(static_cast<std::uint32_t>(knobs.wait_spins)),
       yields_(static_cast<std::uint32_t>(knobs.wait_yields)),
       sleep_limit_(knobs.wait_sleep),

@@ -23,11 +23,10 @@ namespace hawser {
 
 class MachineWaiter final : public Waiter {
  public:
-  // `shared_memory` is null if this process has no neighbours. `machine_processes` share this machine's
-  // cores, as far as known: the job's, whatever virtual nodes they are on, and the daemon of a virtual
-  // fabric. `clock` is the one that channels' deadlines are of.
-  MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes, const Knobs& knobs,
-                Clock& clock);
+  // `shared_memory` is null if this process has no neighbours. `machine_crowded`: the processes that
+  // share this machine's cores, as far as known, outnumber them: the job's, whatever virtual nodes they are
+  // on, and the daemon of a virtual fabric. `clock` is the one that channels' deadlines are of.
+  MachineWaiter(SharedMemoryChannel* shared_memory, bool machine_crowded, const Knobs& knobs, Clock& clock);
 
   void idle(std::uint32_t idle_passes) override;
 

@@ -22,7 +22,7 @@ void copy_in(RingSender& ring, const Piece& piece, const ByteSequence& from, std
 
 SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t self,
                                          std::vector<ProcessIndex> processes, std::int32_t job_size,
-                                         const Knobs& knobs)
+                                         const Knobs& knobs, std::int32_t cores)
     : segment_(std::move(segment)),
       self_(self),
       processes_(std::move(processes)),
@@ -31,7 +31,8 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
       remote_memory_(segment_, self, processes_, senders_, load_, fence_, knobs.shm_single_copy != "never"),
       chunk_(knobs.shm_single_copy_chunk),
       patience_(knobs.shm_patience),
-      posted_(segment_, self) {
+      posted_(segment_, self),
+      crowded_(node_size() > cores) {
   const SegmentLayout& layout = segment_.layout();
   HAWSER_ASSERT(layout.processes == static_cast<std::int32_t>(processes_.size()));
   eager_limit_ = std::min<std::int64_t>(knobs.shm_eager_limit, layout.ring_bytes / 4);

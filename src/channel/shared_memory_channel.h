@@ -32,8 +32,9 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
  public:
   // `self` is this process's place in its node, `processes` are those of the node, in ascending order,
   // `job_size` the number of processes in the job.
+  // The processes may use so many `cores` together; all name the same number.
   SharedMemoryChannel(SharedSegment segment, std::int32_t self, std::vector<ProcessIndex> processes,
-                      std::int32_t job_size, const Knobs& knobs);
+                      std::int32_t job_size, const Knobs& knobs, std::int32_t cores = online_cpus());
   ~SharedMemoryChannel() override;
 
   const char* name() const override { return "shared-memory"; }
@@ -275,6 +276,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   static CheaperWay& ways_of(const Fetch& fetch);
   // A message of this size to the neighbour goes this way.
   static void note_their_way(Peer& peer, std::int64_t size, Way way);
+  float switches_of(std::int64_t size) const;
   void record_cost(const Fetch& fetch);
   void ask_for_help(Fetch& fetch);
   void send_help(Fetch& fetch);
@@ -304,6 +306,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
 
   // How many passes of a process with a core of its own weigh as much as one on a crowded node.
   static constexpr std::int64_t crowded_passes = 256;
+  // Through the ring, before its receiver has a turn.
+  static constexpr std::int64_t pieces_in_turn = 8;
   // The kernel copies no less at a time, if there is more.
   static constexpr std::int64_t least_chunk = 64 * 1024, most_shared_chunk = 256 * 1024;
   // Smaller messages take no longer to copy than to share the work.
@@ -355,7 +359,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   std::uint64_t bytes_written_ = 0;    // straight into receivers' memory
   std::uint32_t pieces_came_ = 0;      // through rings
   std::vector<bool> areas_;
-  const bool crowded_ = node_size() > online_cpus();  // wherever each may run: all see it alike
+  const bool crowded_;  // wherever each may run: all see it alike
   Nanoseconds next_look_ = 0;
   Nanoseconds last_look_ = 0;
   std::int32_t next_looked_at_ = 0;  // process of the node

@@ -396,7 +396,7 @@ bool SharedMemoryChannel::push_stream(Stream& stream, TransportEvents& events) {
   bool moved = false;
   RingSender& ring = stream.peer->sender;
   Exposed& exposed = exposed_[stream.expose];
-  for (int pieces = 0; pieces < 8; ++pieces) {
+  for (std::int64_t pieces = 0; pieces < pieces_in_turn; ++pieces) {
     if (stream.position == stream.end && !claim_for_stream(stream, events)) break;
     const auto size =
         static_cast<std::uint32_t>(std::min<std::int64_t>(piece_, stream.end - stream.position));

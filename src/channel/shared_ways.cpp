@@ -8,6 +8,9 @@
 
 namespace hawser {
 
+// Of a switch between two processes of a core, with what it costs their caches afterwards: 3 to 5 us.
+constexpr float ticks_of_switch = 10'000;
+
 bool SharedMemoryChannel::choose_kernel(Fetch& fetch) {
   const bool sends = offers();
   fetch.begun = ticks();
@@ -45,6 +48,12 @@ void SharedMemoryChannel::note_their_way(Peer& peer, std::int64_t size, Way way)
   ways.last[size_class] = way;
 }
 
+// Of processes that share a core, for a message through the ring: each end has its turn.
+float SharedMemoryChannel::switches_of(std::int64_t size) const {
+  const std::int64_t in_turn = pieces_in_turn * piece_;
+  return static_cast<float>(2 * ((size + in_turn - 1) / in_turn));
+}
+
 // In ticks a byte, what the message took of the end that it kept busy for longer.
 void SharedMemoryChannel::record_cost(const Fetch& fetch) {
   if (fetch.timed_bytes == 0 || fetch.mirrored) return;
@@ -66,18 +75,20 @@ void SharedMemoryChannel::record_cost(const Fetch& fetch) {
     const auto [less, more] = std::minmax({sources * copy, fetch.ring_cost});
     // The end that begins later waits for the first piece.
     const float first = std::min(1.0F, static_cast<float>(piece_) / size);
-    ways.record(by_ring, fetch.sums ? more + less : more + less * first);
+    const float copies = fetch.sums ? more + less : more + less * first;
+    ways.record(by_ring, crowded ? copies + switches_of(fetch.into.size) * ticks_of_switch / size : copies);
   }
 }
 
 // The sender may copy at the same time, if that is likely to be worth it: who has sent something itself finds
-// the other busy with that, and of several messages the sender could copy none sooner. On a Xeon of 16 cores,
-// windows of 256 KiB in both directions moved 25 GB/s with help and 32 without.
+// the other busy with that, of several messages the sender could copy none sooner, and who shares its core
+// would have to wait for its turn. On a Xeon of 16 cores, windows of 256 KiB in both directions moved 25 GB/s
+// with help and 32 without.
 void SharedMemoryChannel::ask_for_help(Fetch& fetch) {
   // Who computes leaves numbers in use until it comes.
   constexpr std::size_t spare_numbers = ProcessBlock::transfers_count / 2;
   const bool alone = fetches_.front() == &fetch;
-  if (!offers() && fetch.into.size >= (alone ? least_helped : least_helped_of_many) &&
+  if (!load_.crowded() && !offers() && fetch.into.size >= (alone ? least_helped : least_helped_of_many) &&
       free_numbers_.size() >= spare_numbers)
     send_help(fetch);
 }

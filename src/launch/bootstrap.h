@@ -24,6 +24,7 @@ struct JobLayout {
   // its key exchange being unnecessary for one node. -1 otherwise.
   int node_segment_fd = -1;
   int machine_processes = 0;  // of the job on this machine, on all its virtual nodes; 0: unknown
+  int machine_cores = 0;      // that its processes on this machine may use together; 0: unknown
   bool own_cores = false;     // it bound this process to cores that no other process of the job is bound to
   std::string host_name;      // of the (virtual) host, if the launcher told; empty: ask the machine
 };

@@ -94,6 +94,11 @@ std::vector<int> bound_processors() {
   return processors;
 }
 
+int usable_cores() {
+  const std::size_t bound = bound_processors().size();
+  return bound > 0 ? static_cast<int>(bound) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 CorePlace core_place_of(std::span<const int> processors) {
   CorePlace place = unknown_core_place;
   if (processors.empty()) return place;

@@ -16,6 +16,8 @@ inline constexpr CorePlace unknown_core_place{-1, -1, -1, -1};
 
 // The kernel's numbers of the processors that this thread may run on; empty if those are all of the host.
 std::vector<int> bound_processors();
+// How many it may run on.
+int usable_cores();
 
 CorePlace core_place_of(std::span<const int> processors);
 

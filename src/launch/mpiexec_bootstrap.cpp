@@ -39,6 +39,7 @@ Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std
                                                        {"HAWSER_JOB_APPNUM", &layout.app_number},
                                                        {"HAWSER_JOB_UNIVERSE_SIZE", &layout.universe_size},
                                                        {"HAWSER_JOB_NODE_FD", &layout.node_segment_fd},
+                                                       {"HAWSER_JOB_CORES", &layout.machine_cores},
                                                        {"HAWSER_JOB_OWN_CORES", &own_cores},
                                                        {"HAWSER_JOB_SURVIVE", &survives}};
   for (const auto& [name, target] : numbers) {

@@ -62,8 +62,8 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
     auto segment = node.open(exchange, knobs);
     if (!segment) return segment.take_error();
     if (set->rails_ != nullptr) set->rails_->share_ports(segment.value().ports(), node.self());
-    set->shared_memory_ = std::make_unique<SharedMemoryChannel>(std::move(segment).value(), node.self(),
-                                                                node.processes(), place.size, knobs);
+    set->shared_memory_ = std::make_unique<SharedMemoryChannel>(
+        std::move(segment).value(), node.self(), node.processes(), place.size, knobs, place.machine_cores);
     if (set->shared_memory_->crowded() && place.machine_processes <= neighbours)
       set->shared_memory_->load().know_mates();
     set->channels_.push_back(set->shared_memory_.get());
@@ -77,8 +77,8 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
     if (!status) return status.take_error();
     set->status_ = std::move(status).value();
   }
-  set->waiter_ =
-      std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs, clock);
+  set->waiter_ = std::make_unique<MachineWaiter>(set->shared_memory_.get(),
+                                                 place.machine_processes > place.machine_cores, knobs, clock);
   for (Transport* const channel :
        {static_cast<Transport*>(set->rails_.get()), static_cast<Transport*>(set->sockets_.get())}) {
     if (channel == nullptr) continue;

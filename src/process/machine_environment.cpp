@@ -97,10 +97,9 @@ int machine_processes_of(const JobLayout& layout) {
 // With the cores that this process may run on. Others may be bound to other cores; unless the launcher says
 // so, all processes of the machine count.
 ProgressPlace progress_place_of(const JobLayout& layout, int machine_processes) {
-  const std::size_t bound = bound_processors().size();
   const std::vector<std::int32_t>& nodes = layout.node_of_rank;
   ProgressPlace place{.rails = true};
-  place.cores = bound > 0 ? static_cast<std::int64_t>(bound) : std::int64_t{online_cpus()};
+  place.cores = usable_cores();
   if (layout.own_cores)
     place.processes = 1;
   else if (machine_processes > 0)
@@ -136,6 +135,7 @@ class MachineEnvironment final : public Environment {
                          layout.node_of_rank,
                          again ? -1 : layout.node_segment_fd,
                          machine_processes,
+                         layout.machine_cores > 0 ? layout.machine_cores : online_cpus(),
                          layout.host_name.empty() ? host_name() : layout.host_name};
     decided_ = knobs_;
     // The rails have to know before it turns out whether they are used.

@@ -237,9 +237,9 @@ void MpiProcess::wait_until(FunctionRef<bool()> done) { wait_until(done, false);
 // passes: see SharedTeam::wait_for. Now and then the rest has its turn first, however soon all come.
 bool MpiProcess::may_look_at_neighbours_alone() {
   constexpr std::uint32_t waits = passes_per_clock_reading / 2;
-  const bool may = shared_memory_ != nullptr && !shared_memory_->crowded() && (passes_ + 1) % waits != 0;
-  if (!may || !lock_.enabled()) return may;
-  return !waiting_.owes_turn() && (lanes_ == nullptr || lanes_->held() == 0);
+  if (shared_memory_ == nullptr || shared_memory_->load().crowded() || (passes_ + 1) % waits == 0)
+    return false;
+  return !lock_.enabled() || (!waiting_.owes_turn() && (lanes_ == nullptr || lanes_->held() == 0));
 }
 
 template <class Done>

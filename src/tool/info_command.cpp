@@ -11,7 +11,6 @@
 #include "launch/connect_to_launcher.h"
 #include "launch/core_place.h"
 #include "launch/environment_variables.h"
-#include "os/shared_memory.h"
 #include "process/text_knobs.h"
 #include "rails/memory_estimate.h"
 #include "tool/build_facts.h"
@@ -69,8 +68,7 @@ std::string amount(std::int64_t bytes) {
 
 // Who moves messages while a program that is started here computes.
 void print_progress(const Knobs& knobs) {
-  const std::size_t bound = bound_processors().size();
-  const auto cores = bound > 0 ? static_cast<int>(bound) : online_cpus();
+  const int cores = usable_cores();
   fmt::print("progress   HAWSER_PROGRESS={}: ", knobs.progress);
   if (knobs.progress == "polling") {
     fmt::print("messages move in calls of MPI\n");

@@ -10,6 +10,7 @@
 #include "base/failure.h"
 #include "base/printable.h"
 #include "base/quantity.h"
+#include "launch/core_place.h"
 #include "launch/mpiexec/bytes_waiting.h"
 #include "launch/process_mapping.h"
 
@@ -31,7 +32,7 @@ Job::Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_
       guard_(std::move(guard)),
       ready_(std::move(ready)),
       description_{fmt::format("hawser-{}-{:x}", getpid(), MonotonicClock().now()),
-                   format_process_mapping(placement_.node_of_rank), options_.survive},
+                   format_process_mapping(placement_.node_of_rank), options_.survive, usable_cores()},
       server_({description_.id, description_.process_mapping, placement_.universe_size,
                placement_.program_of_rank}),
       unreachable_(placement_.node_of_rank, reporting_time),

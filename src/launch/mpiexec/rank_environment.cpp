@@ -66,6 +66,7 @@ std::vector<std::string> rank_environment(const JobDescription& job, const Place
       fmt::format("HAWSER_JOB_HOST={}", placement.host_names[node]),
       fmt::format("HAWSER_JOB_NODE_FD={}", rank.node_fd),
       fmt::format("HAWSER_JOB_OWN_CORES={}", rank.own_cores ? 1 : 0),
+      fmt::format("HAWSER_JOB_CORES={}", job.cores),
       fmt::format("HAWSER_JOB_SURVIVE={}", job.survive ? 1 : 0),
   };
 }

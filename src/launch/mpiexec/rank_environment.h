@@ -16,6 +16,7 @@ struct JobDescription {
   std::string id;
   std::string process_mapping;
   bool survive = false;  // the failure of ranks
+  int cores = 1;         // that mpiexec, and so all ranks together, may use
 };
 
 // What all ranks of a program share: mpiexec's variables without those of launchers that started it, and

@@ -33,11 +33,12 @@ TEST(RankEnvironment, MistakesAreFoundBeforeAnythingStarts) {
 
 TEST(RankEnvironment, EachRankLearnsItsPlace) {
   Placement placement{{"n1", "n2"}, {0, 1}, {0, 1}, 2};
-  const auto variables = rank_environment({"job", "(vector,(0,2,1))"}, placement, {1, 0, 1, 7, 8, true});
+  const auto variables =
+      rank_environment({"job", "(vector,(0,2,1))", false, 3}, placement, {1, 0, 1, 7, 8, true});
   for (const char* expected :
        {"PMI_FD=7", "PMI_RANK=1", "PMI_SIZE=2", "HAWSER_JOB_ID=job", "HAWSER_JOB_APPNUM=1",
         "HAWSER_JOB_HOST=n2", "HAWSER_JOB_NODE_FD=8", "HAWSER_JOB_MAPPING=(vector,(0,2,1))",
-        "HAWSER_JOB_UNIVERSE_SIZE=2", "HAWSER_JOB_OWN_CORES=1", "HAWSER_JOB_SURVIVE=0"})
+        "HAWSER_JOB_UNIVERSE_SIZE=2", "HAWSER_JOB_OWN_CORES=1", "HAWSER_JOB_CORES=3", "HAWSER_JOB_SURVIVE=0"})
     EXPECT_THAT(variables, Contains(std::string(expected)));
 }
 
