@@ -11,8 +11,9 @@ topology --flows). A cell is the row of the even tables, or the medians of the r
 Ranks that are exactly alike repeat one of several courses, and chance decides which. So every rank begins every round
 up to 200 ns late; a time is the median over some seeds of that, as many as the column `starts` says.
 
-A row is kept when it is done, and a row that is there stays unless --anew is given. A single column can be measured
-anew if the row's other columns are of the same starts; the bound stays.
+A row is kept when it is done, and a row that is there stays if it is of the same starts and warm-up (column `warm-up`)
+and has every setting that is wanted, unless --anew is given. A single column can be measured anew if the row's other
+columns are of the same starts and warm-up; the bound stays.
 
 usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run the rows that the CSV lacks
        run.py --build DIR --ten-seeds [--output FILE]                 chosen patterns on ten sets of uneven tables
@@ -72,17 +73,15 @@ CHOSEN = [(24, "ring:12", {"nonblocking": (256,)}), (24, "ring:7", {"nonblocking
           (48, "random:1", {"nonblocking": (64, 256)}), (24, "alltoall", {"collective": (64,)})]
 
 
-def rows_wanted(arguments, only):
+def rows_wanted(arguments):
     patterns = CHOSEN if arguments.ten_seeds else PATTERNS
     for rails, engines, seeds in PORTS:
         for ranks, pattern, classes in patterns:
             for traffic, sizes in classes.items():
                 for kib in sizes:
                     for seed in TEN_SEEDS if arguments.ten_seeds else seeds:
-                        row = {"ranks": ranks, "pattern": pattern, "bytes": kib * 1024, "class": traffic, "rails": rails,
+                        yield {"ranks": ranks, "pattern": pattern, "bytes": kib * 1024, "class": traffic, "rails": rails,
                                "engines": engines, "seed": seed}
-                        if only in ",".join(map(str, row.values())):
-                            yield row
 
 
 def starts_of(row):
@@ -151,8 +150,24 @@ def program_in(build, directory):
                                        f"receive-engines 2 receive-engine-rate {ENGINE / 1e6:.0f}MB/s chunk 4K\n")
 
 
-def measure_rows(arguments, results, wanted, seeds_of, columns_of):
-    """Medians over seeds of the starts, of these columns of each row that is wanted; each is kept when it is done."""
+def wanted_rows(arguments):
+    """key -> row, seeds of the starts, settings: what the CSV should have."""
+    if arguments.doubtful:
+        doubtful = [(row, cells.rivals(times)) for key, (rows, times) in cells.with_rows(HERE / "cells.csv").items()
+                    if cells.is_doubtful(key, times) for row in rows]
+        wanted = [({name: row[name] if name in ("pattern", "class") else int(row[name]) for name in KEYS}, OTHER_STARTS, names)
+                  for row, names in doubtful]
+    else:
+        wanted = [(row, starts_of(row), list(settings_of(row["rails"], row["engines"]))) for row in rows_wanted(arguments)]
+    return {key_of(each[0]): each for each in wanted}
+
+
+def is_of(known, seeds, arguments):
+    return (known["starts"], known["warm-up"]) == (str(len(seeds)), str(arguments.warm_up))
+
+
+def measure_rows(arguments, results, wanted, chosen):
+    """Medians over seeds of the starts, of these rows and settings; each row is kept when it is done."""
     build = arguments.build.resolve()
     bounds = {}
 
@@ -167,48 +182,38 @@ def measure_rows(arguments, results, wanted, seeds_of, columns_of):
         program_in(build, directory)
 
         def finished(row):
-            settings, seeds = settings_of(row["rails"], row["engines"]), seeds_of(row)
-            known = (results.find(**row) or [dict.fromkeys(COLUMNS, "")])[0]
+            _, seeds, names = chosen[key_of(row)]
+            settings = settings_of(row["rails"], row["engines"])
+            known = (results.find(**row) or [{}])[0]
             times = {name: statistics.median(time_of(build, directory, row, settings[name], arguments.warm_up, seed)
-                                             for seed in seeds) for name in columns_of(row) if name in settings}
-            return [{**known, "bound": known.get("bound") or bound(row), "starts": len(seeds),
+                                             for seed in seeds) for name in names}
+            return [{**dict.fromkeys(COLUMNS, ""), **(known if arguments.column else {}),
+                     "bound": known.get("bound") or bound(row), "starts": len(seeds), "warm-up": arguments.warm_up,
                      **{name: f"{time:.1f}" for name, time in times.items()}}]
 
-        measure(results, list(rows_wanted(arguments, "")), KEYS, wanted, finished, arguments.jobs)
-
-
-def results_in(arguments):
-    results = Results(arguments.output, KEYS, ("bound", "starts", *COLUMNS))
-    if arguments.anew:
-        results.rows = []
-    return results
+        measure(results, [row for row, _, _ in wanted.values()], KEYS, [row for row, _, _ in chosen.values()], finished,
+                arguments.jobs)
 
 
 def run_all(arguments):
-    results = results_in(arguments)
-    wanted = list(rows_wanted(arguments, arguments.only))
-    if not arguments.column:
-        missing = [row for row in wanted if not results.find(**row)]
-        measure_rows(arguments, results, missing, starts_of, lambda row: COLUMNS)
-        return
-    for row in wanted:
-        starts = [known.get("starts") for known in results.find(**row)]
-        if starts != [str(len(starts_of(row)))]:
-            raise SystemExit(f"{arguments.output}: {','.join(key_of(row))} has medians over {starts or 'no'} starts, and "
-                             f"'{arguments.column}' would be over {len(starts_of(row))}: measure all columns anew")
-    measure_rows(arguments, results, wanted, starts_of, lambda row: [arguments.column])
-
-
-def run_doubtful(arguments):
-    """What a cell says that was picked because it is high is too high: so other seeds of the starts."""
-    doubtful = [(row, cells.rivals(times)) for key, (rows, times) in cells.with_rows(HERE / "cells.csv").items()
-                if cells.is_doubtful(key, times) for row in rows]
-    names = {key_of(row): rivals for row, rivals in doubtful}
-    results = results_in(arguments)
-    results.rows = [row for row in results.rows if key_of(row) in names and all(row[name] for name in names[key_of(row)])]
-    wanted = [{name: row[name] if name in ("pattern", "class") else int(row[name]) for name in KEYS} for row, _ in doubtful
-              if not results.find(**{name: row[name] for name in KEYS})]
-    measure_rows(arguments, results, wanted, lambda row: OTHER_STARTS, lambda row: names[key_of(row)])
+    """For --doubtful too: what a cell says that was picked because it is high is too high, so it has other seeds."""
+    results = Results(arguments.output, KEYS, ("bound", "starts", "warm-up", *COLUMNS))
+    wanted = wanted_rows(arguments)
+    results.rows = [] if arguments.anew else [row for row in results.rows if key_of(row) in wanted]
+    chosen = {}
+    for key, (row, seeds, names) in wanted.items():
+        if arguments.only not in ",".join(key):
+            continue
+        known = (results.find(**row) or [None])[0]
+        same = known is not None and is_of(known, seeds, arguments)
+        if arguments.column and not same:
+            raise SystemExit(f"{arguments.output}: {','.join(key)} has no medians over {len(seeds)} starts after "
+                             f"{arguments.warm_up} rounds, as '{arguments.column}' would be: measure all columns anew")
+        if arguments.column and arguments.column in names:
+            chosen[key] = row, seeds, [arguments.column]
+        elif not arguments.column and not (same and all(known[name] for name in names)):
+            chosen[key] = row, seeds, names
+    measure_rows(arguments, results, wanted, chosen)
 
 
 def main():
@@ -232,7 +237,7 @@ def main():
         after = "" if arguments.warm_up == WARM_UP else f"_after_{arguments.warm_up}"
         arguments.output = HERE / f"{name}{after}.csv"
     if arguments.build:
-        (run_doubtful if arguments.doubtful else run_all)(arguments)
+        run_all(arguments)
     if arguments.table:
         cells.print_table(cells.read(arguments.output))
     if arguments.picture:
