@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "base/assert.h"
 #include "rails/policy/policies.h"
@@ -45,6 +46,9 @@ constexpr double much_slower = 0.25;
 // Of so many paths of a rail the slowest one is left out: it is where flows meet most, and each that avoids
 // it disturbs the others less. (bss does so, too.)
 constexpr int paths_for_one_left_out = 4;
+// But a shorter non-blocking message over one rail is there sooner over all of them, where none is under way
+// with it or was with the one before.
+constexpr std::int64_t shortest_that_leaves_out = 131072;
 
 struct Candidate {
   std::uint16_t subchannel = 0;
@@ -143,7 +147,7 @@ std::size_t Automatic::leave_out_slowest(std::size_t begin, std::size_t end,
 // stripe.
 void Automatic::collect(const StripeRequest& request, std::span<const SubchannelView> views) {
   candidates_.clear();
-  queued_ = false;
+  const bool was_queued = std::exchange(queued_, false);
   const std::size_t n = views.size();
   double fastest = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -152,15 +156,19 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
     if (!view.usable || !(view.preferred || lacks_preferred(views, view.rail))) continue;
     const double weight = rate_of_stripes(view) / ns_per_second;
     fastest = std::max(fastest, weight);
+    queued_ |= view.bytes_queued > 0;
     candidates_.push_back({index, view.rail, static_cast<std::uint16_t>(i), weight});
   }
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     if (a.rail != b.rail) return a.rail < b.rail;
     return a.weight != b.weight ? a.weight > b.weight : a.turn < b.turn;
   });
+  const bool leaves_out = queued_ || was_queued || request.traffic != TrafficClass::nonblocking ||
+                          request.bytes >= shortest_that_leaves_out ||
+                          (!candidates_.empty() && candidates_.front().rail != candidates_.back().rail);
   for (std::size_t begin = 0, end = 0; begin < candidates_.size(); begin = end) {
     while (end < candidates_.size() && candidates_[end].rail == candidates_[begin].rail) ++end;
-    end = leave_out_slowest(begin, end, views);
+    if (leaves_out) end = leave_out_slowest(begin, end, views);
     const double capacity = rail_capacity(&candidates_[begin], candidates_.data() + end,
                                           views[candidates_[begin].subchannel].nominal);
     double together = 0;
@@ -171,7 +179,6 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
       candidate.rate = capacity * candidate.weight / together;
       if (candidate.weight < fastest / 2) candidate.rate *= trust_in_slow;
       candidate.capacity = capacity;
-      queued_ |= view.bytes_queued > 0;
       candidate.own_ns =
           static_cast<double>(view.latency) + static_cast<double>(view.bytes_on_it) / candidate.rate;
       candidate.free_ns =

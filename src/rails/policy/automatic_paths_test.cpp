@@ -115,6 +115,27 @@ TEST(Automatic, leaves_out_each_of_equal_paths_in_turn) {
   EXPECT_EQ(left_out.size(), 4U);
 }
 
+TEST(Automatic, leaves_out_none_for_a_short_message_that_is_not_waited_for) {
+  auto views = paths_of(0, 4);
+  for (SubchannelView& v : views) v.preferred = true;
+  StripePlan plan;
+  auto p = automatic();
+  const auto stripes = [&](std::int64_t bytes, TrafficClass traffic) {
+    StripeRequest request = message(bytes);
+    request.traffic = traffic;
+    p->plan(request, views, plan);
+    return plan.size();
+  };
+  EXPECT_EQ(stripes(65536, TrafficClass::nonblocking), 4);
+  EXPECT_EQ(stripes(131072, TrafficClass::nonblocking), 3);
+  EXPECT_EQ(stripes(65536, TrafficClass::blocking), 3);
+  for (SubchannelView& v : views) v.bytes_queued = 1000;  // beside another one
+  EXPECT_EQ(stripes(65536, TrafficClass::nonblocking), 3);
+  for (SubchannelView& v : views) v.bytes_queued = 0;
+  EXPECT_EQ(stripes(65536, TrafficClass::nonblocking), 3);
+  EXPECT_EQ(stripes(65536, TrafficClass::nonblocking), 4);
+}
+
 TEST(Automatic, spreads_over_two_ports_rather_than_over_paths_of_one) {
   auto views = paths_of(0, 4);
   for (const SubchannelView& v : paths_of(1, 4)) views.push_back(v);
