@@ -52,10 +52,13 @@ std::span<SubchannelView> StripeEngine::views_of(const StripedTransfer& transfer
   return views;
 }
 
-// How many bytes of a one-sided transfer may be posted now beside those of the other direction; 0: none.
+// How many bytes may be posted now beside what is under way there: of a one-sided transfer beside those of
+// the other direction; 0: none.
 std::int64_t StripeEngine::room_beside(const StripedTransfer& transfer, const Subchannel& subchannel,
                                        std::int64_t wanted) {
   const QueuedBytes queued = subchannel.traffic.queued();
+  if (!transfer.peer_->paths().admits(subchannel, queued.of(load_of(transfer)))) return 0;
+  if (transfer.sides_ != Sides::one) return wanted;
   const std::int64_t written = queued.of(Load::written);
   const bool read = transfer.direction_ == Direction::read;
   const std::int64_t same_way = read ? queued.read : written, other_way = read ? written : queued.read;

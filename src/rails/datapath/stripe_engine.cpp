@@ -285,10 +285,9 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
     return 0;
   }
   const Load load = load_of(transfer);
-  const bool one_sided = transfer.sides_ == Sides::one;
-  const std::int64_t wanted = one_sided ? room_beside(transfer, subchannel, stripe.bytes) : stripe.bytes;
-  if (wanted == 0) return 0;
-  std::int64_t bytes = subchannel.traffic.stripe_flow.room(wanted, subchannel.traffic.queued().of(load));
+  std::int64_t bytes = room_beside(transfer, subchannel, stripe.bytes);
+  if (bytes == 0) return 0;
+  bytes = subchannel.traffic.stripe_flow.room(bytes, subchannel.traffic.queued().of(load));
   CongestionWindow& port_flow = rail.traffic.flow_of(write ? PortSide::out : PortSide::in);
   if (bytes > 0 && !write) bytes = port_flow.room(bytes, rail.traffic.queued().of(load));
   if (bytes == 0) return 0;

@@ -65,11 +65,12 @@ class SubchannelSelector {
   void add_distances(std::span<SubchannelView> usable, int ways) const;
   SchedulingPolicy& policy() { return *policy_; }
   PathWeights& weights() { return weights_; }
-  // Whether some rail has several, or would have on demand, of which those are used that were measured to be
-  // good.
-  bool several() const { return several_; }
   // Whether bytes that are posted later may find a better one of them.
   bool restless() const { return restless_; }
+  // Whether a stripe may be posted there that has so much of the peer's ahead of it.
+  bool admits(const Subchannel& subchannel, std::int64_t under_way) {
+    return !several() || under_way < spread_of(subchannel).most_under_way();
+  }
   // A stripe is about to be posted; one was done, and is not queued any more.
   void on_stripe_posted(const Subchannel& subchannel, WorkEntry& entry, std::int64_t movable) {
     if (!several()) return;
@@ -131,6 +132,9 @@ class SubchannelSelector {
         latencies_.differ() ? outstanding_of_all() : choice_.subchannel->traffic.outstanding;
     return outstanding >= context_.settings.bundles_behind;
   }
+  // Whether some rail has several, or would have on demand, of which those are used that were measured to be
+  // good.
+  bool several() const { return several_; }
   std::int32_t outstanding_of_all() const;
   struct Choice {
     Subchannel* subchannel = nullptr;

@@ -25,6 +25,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/random.h"
@@ -105,6 +106,12 @@ class PathSpread {
   // path it belongs to.
   std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now, std::int64_t movable,
                          bool shared = false);
+  // No more is posted while so much of a peer's is under way on one connection. A window's messages cannot be
+  // moved again, so while one path is tried in place of all, only so many take it as tell of it.
+  std::int64_t most_under_way() const {
+    if (way_ == Spread::one || trial_ == 0 || long_) return std::numeric_limits<std::int64_t>::max();
+    return static_cast<std::int64_t>(2 * seconds_of_piece * nominal_ / course_.engines);
+  }
   // After one was posted, and before one is done: messages go the other way, too.
   void on_opposed() { sample_.opposed = true; }
   void on_done(const StripeDone& done, SpreadHints& hints);

@@ -315,6 +315,21 @@ TEST(PathSpread, ShortMessagesFindAFreePathInTheEnd) {
   EXPECT_EQ(sender.spread.path(), 2);
 }
 
+// What is posted on a path cannot leave it again.
+TEST(PathSpread, OnlyAsMuchAsTellsOfItTakesAPathThatIsTried) {
+  SpreadHints hints;
+  Sender sender = of_short(Sender(4, 1, hints));
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 0.6 : 0.5; };
+  int tried = 0;
+  for (int i = 0; i < 200; ++i) {
+    const bool tries = i > 2 && sender.spread.way() == Spread::one;
+    tried += tries;
+    EXPECT_EQ(sender.spread.most_under_way() <= 2 * message, tries) << i;
+    sender.send(rate);
+  }
+  EXPECT_GT(tried, 0);
+}
+
 // Beside the bytes of other peers of the port all the time.
 TEST(PathSpread, ShortMessagesTakeOnePathAgainWhereNothingIsMeasured) {
   SpreadHints hints;
