@@ -294,6 +294,14 @@ class Nodes(unittest.TestCase):
         self.assertEqual(len(set(pairs)), 2)
         self.assertEqual(len({pair.split()[1] for pair in pairs}), 2)
 
+    def test_ranks_learn_how_many_cores_they_may_use_together(self):
+        cores = sorted(os.sched_getaffinity(0))
+        for used in {len(cores), 1}:
+            chosen = ",".join(map(str, cores[:used]))
+            result = subprocess.run(["taskset", "-c", chosen, MPIEXEC, "-n", "3", "sh", "-c", "echo $HAWSER_JOB_CORES"],
+                                    capture_output=True, text=True, timeout=LIMIT, check=False)
+            self.assertEqual((result.returncode, result.stdout.split()), (0, [str(used)] * 3), result.stderr)
+
     def test_mapping(self):
         result = mpiexec("-n", "4", "-ppn", "1", "-hosts", "a,b", PROBE)
         self.assertEqual(result.returncode, 0, result.stderr)
