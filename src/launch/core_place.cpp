@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 #include <hwloc.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <climits>
 
 #include "launch/find_symbol.h"
+#include "os/shared_memory.h"
 
 namespace hawser {
 
@@ -90,13 +90,13 @@ std::vector<int> bound_processors() {
     if ((mask[static_cast<std::size_t>(number / word_bits)] >> (number % word_bits) & 1) != 0)
       processors.push_back(number);
   }
-  if (static_cast<long>(processors.size()) >= sysconf(_SC_NPROCESSORS_ONLN)) return {};
+  if (static_cast<int>(processors.size()) >= online_cpus()) return {};
   return processors;
 }
 
 int usable_cores() {
   const std::size_t bound = bound_processors().size();
-  return bound > 0 ? static_cast<int>(bound) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  return bound > 0 ? static_cast<int>(bound) : online_cpus();
 }
 
 CorePlace core_place_of(std::span<const int> processors) {
